@@ -17,7 +17,7 @@ CAN_COMPILE = printf '\043include <Python.h>\n' | $${CC:-cc} -fsyntax-only -x c 
 	-I "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')" - 2>/dev/null
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test reach lint bench docs dist interop chaos fuzz walk lock clean
+.PHONY: help install demo test labs reach lint bench docs dist interop chaos fuzz walk lock clean
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -31,14 +31,27 @@ demo: $(if $(wildcard .venv/built),install,.venv/demo) ## Run a live stream into
 # Spark's tests share a process: Spark starts slowly, and two instances slow each other down.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadgroup
 
-test: install ## Run all tests, those of compiled modules on both builds
-	@if $(CAN_COMPILE); then \
-		WEIRPOOL_REQUIRE_EXTENSIONS=1 $(PYTEST) && \
-		WEIRPOOL_PURE=1 $(PYTEST) -m "not once"; \
-	else \
-		echo "no C compiler or no Python headers; testing only the plain build"; \
-		$(PYTEST); \
-	fi
+# Runs the tests with some marks, those of compiled modules on both builds.
+define TEST
+@if $(CAN_COMPILE); then \
+	WEIRPOOL_REQUIRE_EXTENSIONS=1 $(PYTEST) -m "$(1)" && \
+	WEIRPOOL_PURE=1 $(PYTEST) -m "($(1)) and not once"; \
+else \
+	echo "no C compiler or no Python headers; testing only the plain build"; \
+	$(PYTEST) -m "$(1)"; \
+fi
+endef
+
+test: install ## Run the tests that a change needs, those of compiled modules on both builds
+	$(call TEST,not lab)
+
+# Fuzzing and chaos are shorter than by hand, where sanitizers take a second build.
+labs: export WEIRPOOL_LABS := whole
+labs: install ## Run what searches for longer: laboratories, tables as a whole, interop, fuzz and chaos
+	$(call TEST,lab or table)
+	$(MAKE) interop
+	$(MAKE) fuzz OPTIONS="--unsanitized --minutes 1"
+	$(MAKE) chaos OPTIONS="--minutes 1"
 
 reach: install ## Print how many branches of the store its laboratories reach, and check the least
 	$(BIN)/python -m tools.reach

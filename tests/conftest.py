@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import logging
 import os
@@ -16,9 +17,11 @@ import hypothesis
 import pytest
 
 from tests import builds as both_builds
+from tests import missing, sampling
 from tests.accounts import check_ledger
 from tests.builds import Build
-from tests.leaks import Handlers
+from tests.labs import mark_lab
+from tests.leaks import Handlers, Threads
 from tests.logs import restore_logging
 from tests.once import mark_once
 from weirpool.transports import places
@@ -30,6 +33,7 @@ PASSED = pytest.StashKey[bool]()
 LOGGING = pytest.StashKey[tuple[tuple[logging.Handler, ...], int]]()
 MODULES = pytest.StashKey[dict[str, ModuleType]]()
 BEFORE = pytest.StashKey[Handlers]()
+RUNNING = pytest.StashKey[Threads]()
 
 # Test machines are shared, so no example has a deadline. CI uses the same examples each time.
 hypothesis.settings.register_profile("local", deadline=None)
@@ -67,10 +71,30 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Mark tests that need no second run on the plain build, and run those of Spark in one process."""
-    mark_once(item, item.path.relative_to(Path(__file__).parent).as_posix())
+    """Mark tests of laboratories and those that need no second run, and run those of Spark in one process."""
+    path = item.path.relative_to(Path(__file__).parent).as_posix()
+    mark_once(item, path)
+    mark_lab(item, path)
     if _uses_spark(item):
         item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tables before tests are selected by their marks."""
+    sampling.mark_tables(items)
+
+
+def pytest_collection() -> None:
+    """Collect no garbage while tests are collected: a quarter of that time."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector ignore what lasts as long as the run: a full collection takes half a second with it."""
+    gc.enable()
+    gc.collect()
+    gc.freeze()
 
 
 def _uses_spark(item: pytest.Item) -> bool:
@@ -96,8 +120,10 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
         module.close_links()
     if replaced := both_builds.restore_modules(item.stash[MODULES]):
         raise AssertionError(f"after the test, imports find other modules than before it: {', '.join(replaced)}")
-    if handled := item.stash[BEFORE].left():
-        raise AssertionError(f"after the test, {'; '.join(handled)}")
+    # A test that has been skipped, or whose fixtures failed, has started no threads.
+    threads = item.stash[RUNNING].left() if RUNNING in item.stash else []
+    if left := [*item.stash[BEFORE].left(), *threads]:
+        raise AssertionError(f"after the test, {'; '.join(left)}")
     if restore_logging(*item.stash[LOGGING]):
         raise AssertionError("the test set up the root logger, for all tests after it; use tests.logs.kept_logging")
     if item.stash.get(PASSED, False):
@@ -117,7 +143,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Make imports inside a test that uses `build` import that build."""
+    """Note which threads run, and make imports inside a test that uses `build` import that build."""
+    item.stash[RUNNING] = Threads()
     build = getattr(item, "funcargs", {}).get("build")
     if not isinstance(build, Build):
         return (yield)
@@ -143,6 +170,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     return True
 
 
-def pytest_report_header() -> str:
-    """Return the names of the tested builds."""
-    return f"weirpool builds: {', '.join(both_builds.available())}"
+def pytest_report_header() -> list[str]:
+    """Return the names of the tested builds, and the seed of samples."""
+    return [f"weirpool builds: {', '.join(both_builds.available())}", f"weirpool labs: {sampling.report()}"]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say once what was skipped and why, and how to get what is missing."""
+    if lines := missing.summary(terminalreporter.stats.get("skipped", [])):
+        terminalreporter.section("skipped")
+        for line in lines:
+            terminalreporter.write_line(line)

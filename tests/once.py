@@ -1,8 +1,8 @@
 """Marks tests that need no second run on the plain build.
 
-`make test` runs all tests on the compiled build, and then on the plain build those that are not marked `once`. Tests of
-compiled modules run on both. A test has the mark if it runs on both builds anyway, by the fixture `build` or `builds`,
-or if it is in a folder or file that is listed here.
+`make test` and `make labs` run their tests on the compiled build, and then on the plain build those that are not marked
+`once`. Tests of compiled modules run on both. A test has the mark if it runs on both builds anyway, by the fixture
+`build` or `builds`, or if it is in a folder or file that is listed here.
 """
 
 from __future__ import annotations

@@ -118,13 +118,16 @@ def check(source: str, module: str, *, is_package: bool = False, cython: bool = 
     return [f"line {one.line}: {reason}" for one in found if (reason := violation(module, one))]
 
 
-FILES = sorted(path for path in SRC.rglob("*.p*") if path.suffix in {".py", ".pyx", ".pxd"})
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SRC).as_posix())
-def test_file_imports_only_allowed_layers(path: Path) -> None:
-    source, module = path.read_text(), module_name(path)
-    assert check(source, module, is_package=path.stem == "__init__", cython=path.suffix != ".py") == []
+def test_files_import_only_allowed_layers() -> None:
+    paths = sorted(path for path in SRC.rglob("*.p*") if path.suffix in {".py", ".pyx", ".pxd"})
+    assert paths
+    found = {
+        path.relative_to(SRC).as_posix(): check(
+            path.read_text(), module_name(path), is_package=path.stem == "__init__", cython=path.suffix != ".py"
+        )
+        for path in paths
+    }
+    assert {place: violations for place, violations in found.items() if violations} == {}
 
 
 def test_every_folder_is_a_layer() -> None:
@@ -267,14 +270,16 @@ def sniffing_in(source: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("place", [place for place in ABOVE if not place.startswith(tuple(NAMING))])
-def test_file_above_the_families_names_no_protocol(place: str) -> None:
-    assert protocols_in(ABOVE[place].read_text()) == []
+def test_files_above_the_families_name_no_protocol() -> None:
+    found = {
+        place: protocols_in(path.read_text()) for place, path in ABOVE.items() if not place.startswith(tuple(NAMING))
+    }
+    assert found and {place: names for place, names in found.items() if names} == {}
 
 
-@pytest.mark.parametrize("place", ABOVE)
-def test_file_above_the_waist_does_not_inspect_session_types(place: str) -> None:
-    assert sniffing_in(ABOVE[place].read_text()) == []
+def test_files_above_the_waist_do_not_inspect_session_types() -> None:
+    found = {place: sniffing_in(path.read_text()) for place, path in ABOVE.items()}
+    assert found and {place: lines for place, lines in found.items() if lines} == {}
 
 
 def test_every_exception_is_needed() -> None:

@@ -120,6 +120,55 @@ def test_checker_finds_tests_without_assertions(tmp_path: Path, source: str, exp
     assert list(unasserted(path)) == expected
 
 
+def vacuous(path: Path) -> Iterator[str]:
+    """Yield the assertions of a file that hold whatever the code does."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Assert) and always_true(node.test):
+            yield f"line {node.lineno}: {ast.unparse(node)}"
+
+
+def always_true(test: ast.expr) -> bool:
+    """Return True if an expression is true whatever its parts are."""
+    match test:
+        case ast.Constant(value=value):
+            return bool(value)
+        case ast.Tuple(elts=parts):
+            return bool(parts)
+        case ast.BoolOp(op=ast.Or(), values=parts):
+            return any(map(always_true, parts))
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return all(map(always_true, parts))
+        case ast.Compare(left=ast.Call(func=ast.Name(id="len")), ops=[ast.GtE()], comparators=[ast.Constant(value=0)]):
+            return True
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]):
+            return isinstance(left, ast.Name | ast.Constant) and ast.dump(left) == ast.dump(right)
+    return False
+
+
+def test_every_assertion_can_fail() -> None:
+    found = {path.relative_to(TESTS).as_posix(): list(vacuous(path)) for path in sorted(TESTS.rglob("*.py"))}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+@pytest.mark.parametrize(
+    ("test", "expected"),
+    [
+        ("done() == 1 or True", True),
+        ("(found, 'no')", True),
+        ("len(found) >= 0", True),
+        ("found == found", True),
+        ("len(found) >= 1", False),
+        ("found or other", False),
+        ("found() == found()", False),
+        ("depth(data) >= 0", False),
+    ],
+)
+def test_checker_finds_assertions_that_cannot_fail(tmp_path: Path, test: str, expected: bool) -> None:
+    path = tmp_path / "test_it.py"
+    path.write_text(f"def test_it():\n    assert {test}")
+    assert bool(list(vacuous(path))) == expected
+
+
 def test_no_file_is_too_long() -> None:
     paths = [path for folder in (ROOT / "src", TESTS) for path in folder.rglob("*.p*") if path.suffix in SUFFIXES]
     lengths = {path.relative_to(ROOT).as_posix(): len(path.read_text().splitlines()) for path in paths}

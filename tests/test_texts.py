@@ -5,7 +5,6 @@ import importlib
 import inspect
 import json
 import pkgutil
-import shutil
 import subprocess
 import sys
 import unicodedata
@@ -17,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import weirpool
+from tests.missing import need
 from weirpool import Bearer, Custom, LocalError, Settings, Simple
 from weirpool.access.target import Target
 from weirpool.cli.connect_options import ConnectOptions
@@ -135,8 +135,8 @@ def test_what_no_argument_can_have_is_refused(text: str) -> None:
         shell_line(["a", text])
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_a_shell_reads_the_words_of_a_command() -> None:
+    need("bash")
     characters = [chr(code) for code in range(1, 0x250)] + list("\u2028\u202e\u2066\ufeff\U0001f600\udc80\udcff")
     words = [*characters, *(f"{character}0f" for character in characters), "".join(characters)]
     command = ["bash", "--norc", "-c", f"printf '%s\\0' {shell_line(words)}"]

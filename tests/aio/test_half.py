@@ -9,6 +9,7 @@ import pytest
 from tests.aio.fakes import Source, fake_exchanges
 from tests.aio.test_pump import STREAM, begin, completed, exchanges, numbers, quantum, sent
 from tests.builds import Build
+from tests.missing import need_module
 from tests.waiting import turns
 
 __all__ = ["exchanges"]
@@ -116,7 +117,7 @@ def test_step_returns_the_bytes_that_it_has_sent(build: Build, exchanges: Any, k
     elif kind == "numbers":
         source = [payload.PayloadRun.fixed(b"".join(data), 8)] * 2
     elif kind == "record batch":
-        pyarrow = pytest.importorskip("pyarrow")
+        pyarrow = need_module("pyarrow")
         source = [pyarrow.record_batch({"data": pyarrow.array(data, pyarrow.binary())})] * 2
     half = begin(build, exchanges, source, 0)
     exchanges.flow.lane.scheduler.clock = lambda: 0.1 * len(sent(exchanges)) if kind == "slow items" else 0.0

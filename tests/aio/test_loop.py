@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from tests.missing import need_module
 from weirpool import LocalError
 from weirpool.aio.loop import new_event_loop, run
 
@@ -35,7 +36,7 @@ async def test_run_within_a_running_loop_names_the_alternatives() -> None:
 
 
 def test_new_event_loop_is_one_of_uvloop_if_it_is_installed() -> None:
-    uvloop = pytest.importorskip("uvloop")
+    uvloop = need_module("uvloop")
     loop = new_event_loop()
     assert isinstance(loop, uvloop.Loop)
     loop.close()

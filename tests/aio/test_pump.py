@@ -9,6 +9,7 @@ import pytest
 import weirpool
 from tests.aio.fakes import FakeLoop, Source, fake_exchanges
 from tests.builds import Build
+from tests.missing import need_module
 from weirpool import Payload, Service, Settings
 
 STREAM = 1
@@ -157,7 +158,7 @@ def test_batches_are_split_by_credit(build: Build, exchanges: Any, kind: str) ->
     if kind == "run":
         many = payload.PayloadRun.of([payload.Payload(data) for data in numbers(1, 6)])
     else:
-        pyarrow = pytest.importorskip("pyarrow")
+        pyarrow = need_module("pyarrow")
         many = pyarrow.record_batch({"data": pyarrow.array(numbers(1, 6), pyarrow.binary())})
     half = begin(build, exchanges, [b"0", many, b"6"], 3)
     assert sent(exchanges) == numbers(0, 3)

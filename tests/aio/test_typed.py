@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 import weirpool
+from tests.missing import need_module
 from tests.waiting import until
 from weirpool import (
     ApplicationError,
@@ -335,7 +336,7 @@ def test_a_handler_without_a_connection_is_not_called() -> None:
 
 
 async def test_a_schema_validates_what_a_payload_handler_gets() -> None:
-    pytest.importorskip("jsonschema_rs")
+    need_module("jsonschema_rs")
     service = Service()
     schema = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}}
 

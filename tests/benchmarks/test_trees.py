@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from benchmarks.trees import Tree, check, revision, working
 
+from tests.missing import need
+
 
 def git(repository: Path, *arguments: str) -> None:
     """Run git as nobody in particular."""
@@ -19,6 +21,7 @@ def git(repository: Path, *arguments: str) -> None:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository with two commits."""
+    need("git")
     folder = tmp_path / "repository"
     package = folder / "src" / "weirpool"
     package.mkdir(parents=True)

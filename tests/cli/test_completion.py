@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import SECONDS, Weirpool, assert_one_line
+from tests.missing import need
 from weirpool.cli.completion import SHELLS, rejoined
 from weirpool.cli.parser import VERBS
 from weirpool.protocols import VERSIONS
@@ -86,16 +86,15 @@ def test_words_that_bash_divides_are_rejoined(words: list[str], current: int, ex
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
 def test_shell_understands_its_script(weirpool: Weirpool, shell: str, tmp_path: Path) -> None:
-    if shutil.which(shell) is None:
-        pytest.skip(f"there is no {shell}")
+    need(shell)
     (tmp_path / "script").write_bytes(weirpool("completion", shell).out)
     arguments = [shell, "-n", str(tmp_path / "script")]
     result = subprocess.run(arguments, capture_output=True, text=True, timeout=SECONDS)
     assert (result.returncode, result.stderr) == (0, "")
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
 def test_bash_completes_words(tmp_path: Path) -> None:
+    need("bash")
     program = tmp_path / "weirpool"
     program.write_text(PROGRAM)
     program.chmod(0o755)
@@ -121,8 +120,8 @@ def test_bash_completes_words(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(shutil.which("fish") is None, reason="there is no fish")
 def test_fish_completes_words(tmp_path: Path) -> None:
+    need("fish")
     (tmp_path / "weirpool").write_text(PROGRAM)
     (tmp_path / "weirpool").chmod(0o755)
     script = "weirpool completion fish | source; complete --do-complete 'weirpool call rsocket+tcp://a:1 x --format h'"

@@ -9,33 +9,27 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+
+from tests.missing import find, need
 
 __all__ = ["postgres"]
 
-DEBIAN = "/usr/lib/postgresql"
 READY = "database system is ready to accept connections"
-
-
-def program(name: str) -> str:
-    """Return the path of a program of PostgreSQL, which Debian does not put on the PATH."""
-    found = shutil.which(name) or max(map(str, Path(DEBIAN).glob(f"*/bin/{name}")), default=None)
-    assert found, "PostgreSQL is not installed; .ci/run installs it"
-    return found
 
 
 @contextmanager
 def postgres() -> Iterator[str]:
     """Run a server while the block runs; yields its URL for SQLAlchemy."""
+    need("initdb", "postgres")
     # It refuses to run as root.
     user = {"user": "postgres", "group": "postgres"} if os.geteuid() == 0 else {}
     with tempfile.TemporaryDirectory() as folder:
         if user:
             shutil.chown(folder, **user)
         data = f"{folder}/data"
-        create = [program("initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-N"]
+        create = [find("initdb"), "-D", data, "-U", "postgres", "-A", "trust", "-N"]
         subprocess.run(create, check=True, stdout=subprocess.DEVNULL, cwd=folder, **user)  # type: ignore[call-overload]
-        serve = [program("postgres"), "-D", data, "-k", folder, "-c", "listen_addresses=", "-F"]
+        serve = [find("postgres"), "-D", data, "-k", folder, "-c", "listen_addresses=", "-F"]
         server = subprocess.Popen(serve, stderr=subprocess.PIPE, text=True, cwd=folder, **user)  # type: ignore[call-overload]
         try:
             assert server.stderr is not None

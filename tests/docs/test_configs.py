@@ -10,6 +10,7 @@ import pytest
 
 from tests.docs import given
 from tests.docs.pages import PAGES, ROOT, Block, blocks
+from tests.missing import need_module
 from weirpool.cli.parser import command
 
 SECRETS = {"group-key": "aGVsbG8gd29ybGQgaGVsbG8gd29ybGQgaGVsbG8gISE=", "quotes": "secret", "serve": "secret"}
@@ -28,7 +29,7 @@ def test_json_is_json(block: Block) -> None:
 
 @pytest.mark.parametrize("block", [block for block in CONFIGS if block.language == "yaml"], ids=ids)
 def test_yaml_is_yaml(block: Block) -> None:
-    yaml = pytest.importorskip("yaml")
+    yaml = need_module("yaml")
     assert yaml.safe_load(block.text)
 
 

@@ -13,6 +13,7 @@ import weirpool
 from tests.docs import given
 from tests.docs.consoles import CONSOLES, USUAL, Console
 from tests.docs.pages import PAGES, ROOT, blocks
+from tests.missing import need
 from weirpool.serving import serve_journal
 
 SECONDS = 120
@@ -96,6 +97,7 @@ def test_listed_pages_have_commands() -> None:
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_commands_run(page: str, tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    need("bash")
     monkeypatch.chdir(tmp_path)
     console, ports, served = CONSOLES.get(page, Console()), given.free_ports(3), set[str]()
     with ExitStack() as stack:

@@ -11,6 +11,7 @@ from pathlib import Path
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from tests.missing import need
 from weirpool._build import DISTRIBUTION
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +25,7 @@ TEXTS = ("*.md", "src/*.py", "src/*.html", "src/*.js", "examples/*", "deploy/*")
 
 def read(*patterns: str) -> Iterator[tuple[str, str]]:
     """Yield the path and text of each file in the repository."""
+    need("git")
     listed = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, check=True).stdout
     for name in filter(None, listed.decode().split("\0")):
         yield name, (ROOT / name).read_bytes().decode(errors="replace")

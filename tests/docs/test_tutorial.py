@@ -14,6 +14,7 @@ from tests.docs import given
 from tests.docs.pages import ROOT, Block, blocks
 from tests.docs.running import run_pieces
 from tests.docs.test_consoles import assert_shown
+from tests.missing import need
 
 PAGE = "docs/tutorial/ticker-to-lakehouse.md"
 SECONDS = 120
@@ -90,6 +91,7 @@ def test_tutorial_runs_from_its_first_to_its_last_step(
     environment: dict[str, str],
     spark: SparkSession,
 ) -> None:
+    need("bash")
     with ExitStack() as stack:
         reader = Reader(tmp_path, environment, spark, stack)
         for block in blocks(PAGE):

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.missing import need
+
 __all__ = ["ENTER", "TAB", "Browser", "browsing"]
 
 SECONDS = 60
@@ -88,6 +90,7 @@ class Browser:
 @contextmanager
 def browsing(folder: Path) -> Iterator[Browser]:
     """Run a browser with a profile of its own in `folder`."""
+    need("chromium", "chromedriver")
     driver = ["chromedriver", "--port=0", f"--log-path={folder / 'driver.log'}"]
     with subprocess.Popen(driver, stdout=subprocess.PIPE, text=True) as process:
         try:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from fuzz import sanitizing
+
+from tests.missing import need
 
 DEFECTS = """
 #include <limits.h>
@@ -24,8 +24,7 @@ FOUND = {"beyond": "insufficient space", "freed": "heap-use-after-free", "overfl
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if shutil.which(os.environ.get("CC", "cc")) is None:
-        pytest.skip("there is no C compiler")
+    need("cc")
     folder = tmp_path_factory.mktemp("defects")
     source, library = folder / "defects.c", folder / "defects.so"
     source.write_text(DEFECTS)

@@ -77,9 +77,9 @@ async def test_announced_frame_uses_no_memory_and_times_out(dialect: str) -> Non
         await nothing_left(attacker)
 
 
-@pytest.mark.parametrize("length", [b"\x80\x00\x00\x20", b"\x7f\xff\xff\xff"])
-async def test_a_length_with_the_reserved_bit_is_refused(length: bytes) -> None:
-    # THREATS 4
+@pytest.mark.parametrize("length", [b"\x80\x00\x00\x10", b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff"])
+async def test_a_length_with_the_reserved_bit_or_above_the_limit_is_refused(length: bytes) -> None:
+    # THREATS 4: the bit is ignored, and the frame of zeros that follows is no frame.
     async with attack(V00) as attacker:
         await attacker.say(length + bytes(12))
         assert goodbye(V00) in await attacker.heard()

@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.journal.logs import SOURCE, all_numbers, append, items, segment, write
+from tests.missing import need
 from weirpool import DiskFull, JournalError, JournalLocked, LocalError
 from weirpool.journal import Journal, JournalReader, JournalWriter
 from weirpool.journal.layout import log_folder
@@ -272,7 +272,8 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(place)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
+    need("mount")
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("needs the right to mount a disk")
     yield place
     subprocess.run(["umount", "--lazy", str(place)], check=True)

@@ -11,6 +11,7 @@ import pytest
 
 import weirpool
 from tests.aio.serving import world
+from tests.missing import need_module
 from tests.reactive.probe import IDLE_TURNS, Scripted, subscribed
 from tests.waiting import turns, until
 from weirpool import CreditExceeded, LocalError
@@ -251,7 +252,7 @@ except LocalError as error:
 
 
 async def test_an_observable_of_the_package_and_back() -> None:
-    rx = pytest.importorskip("reactivex")
+    rx = need_module("reactivex")
     probe = subscribed(from_observable(rx.from_iterable(range(100))), first=UNBOUNDED)
     assert await probe.ended() == "complete"
     assert probe.items == list(range(100))
@@ -263,7 +264,7 @@ async def test_an_observable_of_the_package_and_back() -> None:
 
 
 async def test_an_observer_sets_the_pace_by_a_window() -> None:
-    pytest.importorskip("reactivex")
+    need_module("reactivex")
     publisher = Scripted()
     found: list[int] = []
     disposable = to_observable(publisher, window=4).subscribe(found.append)
@@ -280,7 +281,7 @@ async def test_an_observer_sets_the_pace_by_a_window() -> None:
 
 
 async def test_item_beyond_the_window_fails_the_publisher() -> None:
-    pytest.importorskip("reactivex")
+    need_module("reactivex")
     publisher = Scripted()
     errors: list[Exception] = []
 
@@ -295,7 +296,7 @@ async def test_item_beyond_the_window_fails_the_publisher() -> None:
 
 
 async def test_errors_reach_observers() -> None:
-    pytest.importorskip("reactivex")
+    need_module("reactivex")
     errors: list[Exception] = []
     async with world() as w:
         to_observable(publisher_of(w.peer, "nobody")).subscribe(lambda item: None, errors.append)
@@ -304,7 +305,7 @@ async def test_errors_reach_observers() -> None:
 
 
 async def test_it_may_be_subscribed_and_disposed_in_another_thread() -> None:
-    pytest.importorskip("reactivex")
+    need_module("reactivex")
     publisher = Scripted()
     observable = to_observable(publisher)
     thread = Thread(target=lambda: observable.subscribe(print).dispose())
@@ -314,7 +315,7 @@ async def test_it_may_be_subscribed_and_disposed_in_another_thread() -> None:
 
 
 async def test_observables_can_be_served_and_received() -> None:
-    rx = pytest.importorskip("reactivex")
+    rx = need_module("reactivex")
     service = weirpool.Service()
 
     @service.stream("numbers")
@@ -333,7 +334,7 @@ async def test_observables_can_be_served_and_received() -> None:
 
 
 async def test_missing_error_is_not_passed_on() -> None:
-    pytest.importorskip("reactivex")
+    need_module("reactivex")
     script = Scripted()
     ends: list[object] = []
     to_observable(script).subscribe(ends.append, ends.append, lambda: ends.append("complete"))
@@ -343,7 +344,7 @@ async def test_missing_error_is_not_passed_on() -> None:
 
 
 async def test_second_subscription_of_an_observer_is_canceled() -> None:
-    pytest.importorskip("reactivex")
+    need_module("reactivex")
     first, second = Scripted(), Scripted()
     to_observable(first, window=4).subscribe(lambda item: None)
     first.subscriber.on_subscribe(second)

@@ -12,6 +12,7 @@ import pytest
 
 import weirpool
 from tests.aio.serving import make_service, noted_drivers
+from tests.missing import need_module
 from tests.waiting import turns, until
 from weirpool import ApplicationError, Payload, PayloadRun, Rejected, Service, Settings, SetupRejected, UnsupportedKind
 from weirpool.aio.connectors import Direct
@@ -104,7 +105,7 @@ async def test_server_can_subscribe(url: str) -> None:
 
 
 async def test_packed_items_become_arrow_columns(url: str) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
+    pyarrow = need_module("pyarrow")
     count = 100_000
     ticks = pyarrow.array([b"%08d" % number for number in range(count)], pyarrow.binary(8))
     service = Service()
@@ -126,8 +127,8 @@ def buffers_of(batch: Any) -> bytes:
 
 
 async def test_numbers_are_sent_as_they_are_in_memory(url: str) -> None:
-    pyarrow = pytest.importorskip("pyarrow")
-    numpy = pytest.importorskip("numpy")
+    pyarrow = need_module("pyarrow")
+    numpy = need_module("numpy")
     count = 70_000
     numbers = numpy.arange(count, dtype="<i8")
     column = pyarrow.array(numbers)

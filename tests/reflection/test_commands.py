@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.missing import need
 from weirpool import LocalError
 from weirpool.reflection.commands import as_command, as_python
 
@@ -34,6 +35,8 @@ print(json.dumps([words, data, items]))
 
 def in_shell(command: str, folder: Path, shell: str = "sh") -> tuple[list[str], str | None, list[str]]:
     """Run a command in a shell, with a `weirpool` that shows what it was given."""
+    if shell != "sh":
+        need(shell)
     (folder / "show.py").write_text(SHOW)
     script = f'weirpool() {{ {sys.executable} {folder}/show.py "$@"; }}\n{command}\n'
     result = subprocess.run([shell, "-c", script], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.missing import need_module
 from weirpool import LocalError, Mismatch
 from weirpool.schema.converter import Converter
 from weirpool.schema.foreign import Validator, check_schema
@@ -67,7 +68,7 @@ def test_schema_may_refer_to_itself_for_another_value() -> None:
 
 
 def test_problems_have_paths_and_are_counted() -> None:
-    pytest.importorskip("jsonschema_rs")
+    need_module("jsonschema_rs")
     converter = Converter(ORDER)
     assert converter.decode(JSON, b'{"n": 1}') == {"n": 1}
     assert converter.decode(MSGPACK, MSGPACK.encode({"n": 1})) == {"n": 1}
@@ -82,7 +83,7 @@ def test_problems_have_paths_and_are_counted() -> None:
 
 
 def test_error_does_not_repeat_values() -> None:
-    pytest.importorskip("jsonschema_rs")
+    need_module("jsonschema_rs")
     with pytest.raises(Mismatch) as error:
         Converter({"type": "integer"}).decode(JSON, b'"a secret"')
     assert "secret" not in str(error.value)
@@ -91,19 +92,19 @@ def test_error_does_not_repeat_values() -> None:
 @pytest.mark.parametrize("pattern", ["(?=a)b", r"(a)\1", "a{1000000}{1000000}", "("])
 def test_patterns_run_in_linear_time_or_are_refused(pattern: str) -> None:
     # THREATS 67
-    pytest.importorskip("jsonschema_rs")
+    need_module("jsonschema_rs")
     with pytest.raises(LocalError, match="refused"):
         Validator({"type": "string", "pattern": pattern})
 
 
 def test_a_catastrophic_pattern_does_no_harm() -> None:
-    pytest.importorskip("jsonschema_rs")
+    need_module("jsonschema_rs")
     with pytest.raises(Mismatch):
         Converter({"type": "string", "pattern": "^(a+)+$"}).decode(JSON, b'"' + b"a" * 100_000 + b'b"')
 
 
 def test_bytes_are_a_type() -> None:
-    pytest.importorskip("jsonschema_rs")
+    need_module("jsonschema_rs")
     converter = Converter({"type": "object", "properties": {"b": {"type": "Uint8Array"}}})
     assert converter.decode(MSGPACK, MSGPACK.encode({"b": b"\xff"})) == {"b": b"\xff"}
     with pytest.raises(Mismatch):
@@ -111,6 +112,6 @@ def test_bytes_are_a_type() -> None:
 
 
 def test_value_not_representable_in_json_is_a_mismatch() -> None:
-    pytest.importorskip("jsonschema_rs")
+    need_module("jsonschema_rs")
     with pytest.raises(Mismatch):
         Converter(ORDER).decode(MSGPACK, MSGPACK.encode({1: 2}))

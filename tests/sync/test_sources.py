@@ -137,3 +137,4 @@ async def test_thousands_of_items_cross_without_a_lost_wakeup() -> None:
     assert [item async for item in source] == list(range(20_000))
     other = ThreadSource(range(100))
     assert [await asyncio.wait_for(anext(other), 10) for _ in range(100)] == list(range(100))
+    await other.aclose()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import trustme
 
+from tests.missing import need_module
 from tests.transports.certificates import Certificates
 from tests.transports.recording import Place, Recorder, connected, listening
 from tests.waiting import until
@@ -174,7 +175,7 @@ async def test_quic_reads_a_ca_with_text_around_it(tmp_path: Path) -> None:
 
 @ENCRYPTED
 async def test_encrypted_key_is_refused_without_asking_for_a_password(transport: str, tmp_path: Path) -> None:
-    serialization: Any = pytest.importorskip("cryptography.hazmat.primitives.serialization")
+    serialization: Any = need_module("cryptography.hazmat.primitives.serialization")
     Certificates(tmp_path)
     key = serialization.load_pem_private_key((tmp_path / "key.pem").read_bytes(), None)
     locked = serialization.BestAvailableEncryption(b"secret")

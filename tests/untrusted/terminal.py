@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import subprocess
 import sys
 import time
@@ -12,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+from tests.missing import need
 
-__all__ = ["PASTE", "SHELLS", "Terminal", "install", "needed", "running", "shell"]
+__all__ = ["PASTE", "SHELLS", "Terminal", "install", "running", "shell"]
 
 SECONDS = 60.0
 """How long a busy machine may take to answer."""
@@ -35,12 +34,6 @@ def install(program: str, folder: Path) -> None:
     (folder / "bin").mkdir(exist_ok=True)
     (folder / "bin" / "weirpool").write_text(program)
     (folder / "bin" / "weirpool").chmod(0o755)
-
-
-def needed(shell: str) -> None:
-    """Skip the test if a shell is not installed."""
-    if shutil.which(shell) is None:
-        pytest.skip(f"there is no {shell}")
 
 
 class Terminal:
@@ -128,7 +121,7 @@ def running(command: list[str], folder: Path, **variables: str) -> Iterator[Term
 @contextmanager
 def shell(name: str, folder: Path, **variables: str) -> Iterator[Terminal]:
     """Run an interactive shell, which is ready for a command."""
-    needed(name)
+    need(name)
     if name == "fish":
         prompt = ["--init-command", f"function fish_prompt; echo -n '{PROMPT}'; end; function fish_greeting; end"]
     else:

@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
 
 HIDDEN = "[\\u0000-\\u0008\\u000b-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]"
 SECONDS = 2.0
-"""Twice what the page may take: it is that of a processor which others use as well."""
+"""Twice what the page may take of a processor."""
 
 
 @pytest.fixture(scope="module")
@@ -45,14 +45,14 @@ def page_of(browser: Browser, folder: Path, description: bytes, answer: str = ""
 
 
 def busy(browser: Browser) -> float:
-    """Return the seconds that scripts, styles and layout of the page have taken."""
+    """Return the seconds of a processor that scripts, styles and layout of the page have taken."""
     found = {each["name"]: each["value"] for each in browser.command("Performance.getMetrics")["metrics"]}
     return float(found["TaskDuration"])
 
 
 # THREATS 110
 def test_the_page_answers_soon(browser: Browser, tmp_path: Path) -> None:
-    browser.command("Performance.enable")
+    browser.command("Performance.enable", timeDomain="threadTicks")
     for name, description in bombs():
         if "pattern" in name:
             # The page does not read them.
