@@ -177,7 +177,7 @@ RULES = {
     "demo": Rule(
         ours={"top", "protocols", "aio"},
         lazily={"journal", "spark"},
-        theirs_lazily={"matplotlib", "pandas", "pyarrow", "pyspark", "rich"},
+        theirs_lazily={"matplotlib", "pandas", "py4j", "pyarrow", "pyspark", "rich"},
     ),
     "playground": Rule(ours={"public", "top"}),
     "reactive": Rule(ours={"top", "aio"}),
