@@ -13,8 +13,9 @@ __all__ = ["Handlers", "Threads"]
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 """The signals that end a run of the tests."""
 
-LASTING: Final = ("weirpool-sync", "weirpool-names", "asyncio", "uvloop")
-"""The beginnings of the names of threads that last: the loop of `weirpool.sync`, its pool, and that of names."""
+LASTING: Final = ("weirpool-sync", "weirpool-names", "weirpool-journal", "asyncio", "uvloop")
+"""The beginnings of the names of threads that last: the loop of `weirpool.sync`, its pool, that of names, and those of
+services with journals, which end with the last reference to the service."""
 PATIENCE: Final = 5.0
 """Seconds in which a thread that was told to end must end: more than a busy machine stops a process."""
 
