@@ -45,10 +45,11 @@ endef
 test: install ## Run the tests that a change needs, those of compiled modules on both builds
 	$(call TEST,not lab)
 
-# Fuzzing and chaos are shorter than by hand, where sanitizers take a second build.
-labs: export WEIRPOOL_LABS := whole
+# Fuzzing and chaos are shorter than by hand, where sanitizers take a second build. With WEIRPOOL_LABS=sample, searches are
+# samples, and cases of tables that `make test` has run with the same WEIRPOOL_LABS_SEED are not repeated.
+labs: export WEIRPOOL_LABS ?= whole
 labs: install ## Run what searches for longer: laboratories, tables as a whole, interop, fuzz and chaos
-	$(call TEST,lab or table)
+	$(call TEST,$(if $(filter sample,$(WEIRPOOL_LABS)),lab,lab or table))
 	$(MAKE) interop
 	$(MAKE) fuzz OPTIONS="--unsanitized --minutes 1"
 	$(MAKE) chaos OPTIONS="--minutes 1"
