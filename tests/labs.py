@@ -2,8 +2,7 @@
 
 A change needs an answer within minutes, and a laboratory searches for longer, starts many processes, or waits for
 timeouts of the system. A test has the mark `lab` if it is in a folder or file that is listed here, or if it is named
-here, with all of its cases. The cases of a long table have it too, except a sample that `make test` runs:
-see tests/sampling.py.
+here, with all of its cases. Of long tables, a sample is run: see tests/sampling.py.
 """
 
 from __future__ import annotations

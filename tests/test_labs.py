@@ -14,17 +14,21 @@ TESTS = Path(__file__).parent
 class Case:
     """A test as the marks see it."""
 
-    def __init__(self, nodeid: str) -> None:
+    def __init__(self, nodeid: str, is_lab: bool = False) -> None:
         self.nodeid = nodeid
         self.marks: set[str] = set()
+        self._is_lab = is_lab
+
+    def get_closest_marker(self, name: str) -> bool:
+        return self._is_lab and name == "lab"
 
     def add_marker(self, name: str) -> None:
         self.marks.add(name)
 
 
-def marked(cases: int, **how: Any) -> list[set[str]]:
+def marked(cases: int, is_lab: bool = False, **how: Any) -> list[set[str]]:
     """Return the marks of the cases of a test, with another test beside it."""
-    table = [Case(f"a.py::test_table[{number}]") for number in range(cases)]
+    table = [Case(f"a.py::test_table[{number}]", is_lab) for number in range(cases)]
     items: Any = [Case("a.py::test_alone"), *table]
     sampling.mark_tables(items, **how)
     assert items[0].marks == set()
@@ -47,16 +51,18 @@ def test_folders_files_and_tests_are_laboratories() -> None:
 
 def test_short_tables_run_whole() -> None:
     assert marked(sampling.CASES) == [set()] * sampling.CASES
+    assert marked(sampling.LAB_CASES, is_lab=True) == [set()] * sampling.LAB_CASES
 
 
 def test_sample_of_a_table_depends_on_the_seed_alone() -> None:
     first, again, other = (marked(500, whole=False, seed=seed) for seed in (1, 1, 2))
     assert first == again != other
     assert first.count({"table"}) == sampling.CASES
-    assert first.count({"table", "lab"}) == 500 - sampling.CASES
+    assert first.count({"table", "rest"}) == 500 - sampling.CASES
+    assert marked(500, is_lab=True, whole=False).count({"table"}) == sampling.LAB_CASES
 
 
-def test_whole_table_is_no_laboratory() -> None:
+def test_whole_table_has_no_rest() -> None:
     assert marked(500, whole=True) == [{"table"}] * 500
 
 
