@@ -47,7 +47,7 @@ USUAL = {
 CONSOLES = {
     "README.md": Console(
         swaps={"-d 1000000 --journal": "-d 1000 --journal"},
-        skipped={"git clone": CHECKOUT, " ticker ": ENDLESS, "weirpool doctor": MACHINE},
+        skipped={"git clone": CHECKOUT, "make install": CHECKOUT, " ticker ": ENDLESS, "weirpool doctor": MACHINE},
     ),
     "docs/how-to/install.md": Console(skipped={"git clone": CHECKOUT, "weirpool doctor": MACHINE}),
     "docs/tutorial/first-stream.md": Console(swaps={"-d 1000000": "-d 1000"}),
