@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache, lru_cache, partial
 from typing import Any, Final
@@ -16,7 +15,7 @@ from ..values import cbor
 from ..values.cbor import CborReader
 from ..values.decoder import Decoder, Hook, Reader
 from ..values.json import JsonReader
-from ..values.msgpack import MsgpackReader
+from ..values.msgpack import TIMESTAMP, MsgpackReader
 
 __all__ = ["CBOR", "FORMATS", "JSON", "KNOWN", "MSGPACK", "Format", "format_of"]
 
@@ -71,14 +70,12 @@ def _with_text(encode: Callable[[Any], bytes], value: Any) -> bytes:
     msgspec encodes times with a zone as timestamps, an extension for which JSON Schema has no type.
     """
     data = encode(value)
-    if _TIMESTAMP.search(data) is None:
+    if TIMESTAMP.search(data) is None:
         return data
     # These bytes may also occur in texts and numbers.
     return encode(msgspec.to_builtins(value, builtin_types=_BYTES_TYPES))
 
 
-_TIMESTAMP: Final = re.compile(rb"\xd6\xff|\xd7\xff|\xc7\x0c\xff")
-"""MessagePack, Timestamp extension type: its three forms."""
 _BYTES_TYPES: Final = (bytes, bytearray, memoryview)
 
 VALUE_BYTES: Final = 80

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Set
 from functools import partial
 from typing import Any, Final
@@ -16,9 +17,12 @@ from .forms import BINARY_FORMS, OPEN, TIMES
 from .precision import contains, has_finer_time
 from .rewriting import usual_msgpack
 
-__all__ = ["MsgpackReader"]
+__all__ = ["TIMESTAMP", "MsgpackReader"]
 
 Extension = Callable[[int, memoryview], Any]
+
+TIMESTAMP: Final = re.compile(rb"\xd6\xff|\xd7\xff|\xc7\x0c\xff")
+"""Timestamp extension type: its three forms."""
 
 # How msgpackr writes `undefined`: extension type 0 with one byte.
 _UNDEFINED: Final = b"\xd4\x00\x00"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta, timezone
 from enum import Enum
 from typing import Any, Literal
 
@@ -172,3 +173,20 @@ def test_object_similar_to_a_wrapper_is_unchanged() -> None:
 def test_values_of_other_types_are_refused(name: str, data: bytes, wanted: Any) -> None:
     with pytest.raises(msgspec.ValidationError):
         decode(name, data, wanted)
+
+
+@pytest.mark.parametrize("name", CODECS)
+@pytest.mark.parametrize(
+    ("time", "text"),
+    [
+        (datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), "2026-01-02T03:04:05Z"),
+        (datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=UTC), "2026-01-02T03:04:05.000006Z"),
+        (datetime(1900, 1, 2, tzinfo=UTC), "1900-01-02T00:00:00Z"),
+        (datetime(2026, 1, 2, 3, 4, 5, tzinfo=timezone(timedelta(hours=1))), "2026-01-02T03:04:05+01:00"),
+    ],
+)
+def test_times_are_text_as_their_schema_says(name: str, time: datetime, text: str) -> None:
+    # A JavaScript peer would get a Date for MessagePack's timestamps.
+    data = encode(name, {"at": time})
+    assert decode(name, data) == {"at": text}
+    assert decode(name, data, dict[str, datetime]) == {"at": time}

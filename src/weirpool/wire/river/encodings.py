@@ -19,7 +19,7 @@ from ...values.conversion import Conversion, Kind
 from ...values.decoder import Decode, Doubts, Hook, Reader, converter
 from ...values.forms import OPEN
 from ...values.json import JSON_FORMS, JsonReader
-from ...values.msgpack import MsgpackReader
+from ...values.msgpack import TIMESTAMP, MsgpackReader
 from .grammar import MAX_NUMBER
 from .values import json_integer, json_leaf, known_extension, msgpack_leaf, unwrapped
 
@@ -63,9 +63,9 @@ def encode_msgpack(value: Any) -> bytes:
     except OverflowError:
         # An integer of more than 64 bits.
         data = b"\xcf"
-    if 0xCF not in data and 0xD3 not in data:
+    if 0xCF not in data and 0xD3 not in data and TIMESTAMP.search(data) is None:
         return data
-    # MessagePack, Formats: these bytes start 64-bit integers, and may also occur in texts.
+    # MessagePack, Formats: these bytes start 64-bit integers and timestamps, and may also occur in texts.
     return msgspec.msgpack.encode(_mapped(msgspec.to_builtins(value, builtin_types=_BYTES_TYPES), msgpack_leaf))
 
 
