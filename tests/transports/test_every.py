@@ -17,6 +17,9 @@ from weirpool.aio.connectors import Direct
 from weirpool.aio.peer import Peer
 from weirpool.transports import MODULES
 
+HELD = 1 << 20
+"""A reason of these tests not to read. A link that is only paused is read again when its turn has ended."""
+
 
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
@@ -141,7 +144,7 @@ async def test_a_peer_that_does_not_read_costs_no_memory(either: Place) -> None:
     async with world(either) as w:
         async with w.peer.stream("heavy", b"%d" % count, credit=count) as items:
             first = await anext(aiter(items))
-            w.here.flow.link.pause_reading()
+            w.here.flow.stop_reading(HELD)
             tracemalloc.start()
             try:
                 await until(lambda: w.there.flow.paused)
@@ -152,9 +155,9 @@ async def test_a_peer_that_does_not_read_costs_no_memory(either: Place) -> None:
             # What was produced lies in the network's own buffers, which hold some MiB, and no more is.
             waiting = w.there.flow.link.get_write_buffer_size()
             assert waiting < 4 * w.there.settings.output_high_bytes
-            assert peak < 16 * MIB
+            assert peak < 8 * MIB
             assert len(w.seen) * 10 * KIB < 32 * MIB < count * 10 * KIB
-            w.here.flow.link.resume_reading()
+            w.here.flow.resume_reading(HELD)
             rest = [len(item.data) async for item in items]
         assert [len(first.data), *rest] == [10 * KIB] * count
 
@@ -166,12 +169,12 @@ async def test_link_reports_bytes_taken_by_the_peers_system(place: Place) -> Non
         async with w.peer.stream("heavy", b"2000", credit=2_000) as items:
             taking = aiter(items)
             await anext(taking)
-            w.here.flow.link.pause_reading()
+            w.here.flow.stop_reading(HELD)
             await until(lambda: w.there.flow.paused)
             await turns(100)
             waiting, before = w.there.flow.link.progress()
             assert waiting > 100_000
-            w.here.flow.link.resume_reading()
+            w.here.flow.resume_reading(HELD)
             assert len([item async for item in taking]) == 1_999
             waiting, after = w.there.flow.link.progress()
             assert after > before
