@@ -72,7 +72,9 @@ async def test_silence_is_no_evidence_while_the_link_is_not_read(build: Build, r
     world.driver._alarm_rang()
     told = world.session.verbs("progressed", "handle_timer")
     excused = [] if reason == "BACKLOG" else [("progressed",)]
-    assert told[: len(excused) + 1] == [*excused, ("handle_timer",)]
+    # The session is not full, so the link is read again.
+    resumed = [("progressed",)] if reason == "FULL" else []
+    assert told == [*excused, ("handle_timer",), *resumed]
 
 
 async def test_the_peer_is_not_late_when_its_link_is_read_again(build: Build) -> None:
